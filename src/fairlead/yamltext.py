@@ -123,8 +123,10 @@ class _Builder:
             problem = "nests too deep or repeats too much through aliases"
             raise InvalidInput(f"{self._source}:{line}", problem, "flatten it")
         if not node.tag.startswith("tag:yaml.org,2002:") or "/" in node.tag:
-            problem = f"the tag {node.tag} is not supported"
-            raise InvalidInput(f"{self._source}:{line}", problem, "write plain data")
+            # Not quoted: what looks like a tag may be the beginning of an unquoted secret.
+            problem = "a tag (!...) is not supported"
+            remedy = "write plain data, in quotes if it begins with !"
+            raise InvalidInput(f"{self._source}:{line}", problem, remedy)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path, lines)
         if isinstance(node, yaml.SequenceNode):
