@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from fairlead.errors import InvalidInput
-from fairlead_sim.real import certificates
+from fairlead_sim import certificates
 from fairlead_sim.real.errors import RealPartFailed
 from fairlead_sim.real.etcd import RealEtcd
 from fairlead_sim.real.files import Files, User, write_private

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
-from fairlead_sim.real.certificates import Authority, key_pem, new_key
+from fairlead_sim.certificates import Authority, key_pem, new_key
 
 _SERVICE_NAMES = ("kubernetes", "kubernetes.default", "kubernetes.default.svc")
 
