@@ -36,7 +36,7 @@ test: lint real ## everything: lint, types, imports, unit, contract (simulated a
 	@$(BIN)/fairlead demo --once
 
 test-fast: lint ## everything that needs no real parts, in under a minute
-	@$(BIN)/pytest -n $(JOBS) --dist loadgroup -m "not real" $(ARGS)
+	@$(BIN)/pytest -n $(JOBS) --dist loadgroup -m "not real and not slow" $(ARGS)
 
 lint: $(VENV)/.dev ## style, types, import direction
 	@$(BIN)/ruff check

@@ -14,7 +14,7 @@ from fairlead.errors import InvalidInput
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 64
-MAX_NODES = 1_000_000
+MAX_NODES = 200_000
 
 FieldPath = tuple[str | int, ...]
 

@@ -8,7 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import aiohttp
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 
 from fairlead.errors import Reason, Unreachable
 from fairlead.kube import (
@@ -21,7 +23,11 @@ from fairlead.kube import (
     StaleResource,
     Throttled,
 )
-from fairlead.kube.call import Repeat, pause_before_repeat
+from fairlead.kube.call import Call, Repeat, pause_before_repeat
+from fairlead.kube.caller import Caller
+from fairlead.kube.errors import Asked
+from fairlead.kube.faults import no_answer
+from fairlead.kube.transport import PARALLEL_REQUESTS
 from tests.kube.scripted import (
     ScriptedServer,
     Step,
@@ -77,8 +83,10 @@ FAULTS: dict[str, Step] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("verb", READS)
+@pytest.mark.parametrize(
+    "verb, fault",
+    [*(("get", fault) for fault in FAULTS), ("list", "500"), ("version", "cut before any byte")],
+)
 async def test_a_read_is_asked_again_after_a_fault_that_may_pass(verb: str, fault: str) -> None:
     async with (
         scripted(FAULTS[fault], FAULTS[fault], good(verb)) as server,
@@ -173,6 +181,12 @@ async def test_a_server_that_never_answers_is_a_timeout() -> None:
     assert raised.value.sent
 
 
+async def test_a_probe_can_have_less_time_than_the_rest() -> None:
+    async with scripted(never) as server, server.client(request_timeout=3600) as client:
+        with pytest.raises(NoAnswer, match="no answer in time"):
+            await client.request("GET", "/readyz", timeout=0.2)
+
+
 async def test_a_request_without_retry_is_sent_once() -> None:
     async with scripted(status(429, "TooManyRequests")) as server, server.client() as client:
         with pytest.raises(Throttled):
@@ -202,7 +216,7 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
-@pytest.mark.parametrize("verb", ALL)
+@pytest.mark.parametrize("verb", ["get", "create", "replace", "delete"])
 async def test_whatever_was_certainly_not_sent_is_tried_again(verb: str) -> None:
     codes: list[str] = []
     server = ScriptedServer([], url=f"http://127.0.0.1:{free_port()}")
@@ -214,12 +228,23 @@ async def test_whatever_was_certainly_not_sent_is_tried_again(verb: str) -> None
     assert codes == ["connect"] * 4
 
 
-async def test_a_host_that_does_not_exist_is_named() -> None:
-    server = ScriptedServer([], url="http://no-such-host.invalid:6443")
+@pytest.mark.parametrize("host", ["0.0.0.0.0", "a" * 64 + ".example.com"])
+async def test_a_host_that_cannot_be_is_named(host: str) -> None:
+    server = ScriptedServer([], url=f"http://{host}:6443")
     async with server.client() as client:
-        with pytest.raises(NoAnswer, match=r"no-such-host\.invalid") as raised:
+        with pytest.raises(NoAnswer, match=f"{host}:6443 is no usable address") as raised:
             await ALL["get"](client)
-    assert raised.value.reason in {Reason.CONNECT, Reason.TIMEOUT}
+    assert raised.value.reason is Reason.CONNECT
+
+
+def test_a_host_that_cannot_be_resolved_is_named() -> None:
+    key = ConnectionKey("nowhere", 6443, True, True, None, None, None)
+    fault = aiohttp.ClientConnectorDNSError(key, OSError(-2, "Name or service not known"))
+    asked = Asked("cluster west (https://nowhere:6443)", "nowhere:6443", "GET", "/version")
+    error = no_answer(asked, fault)
+    assert error.reason is Reason.CONNECT
+    assert not error.sent
+    assert "the name nowhere:6443 cannot be resolved" in str(error)
 
 
 def test_pauses_grow_but_stay_bounded_and_differ() -> None:
@@ -318,6 +343,31 @@ async def test_a_closed_client_says_so() -> None:
         await client.close()
         with pytest.raises(NoAnswer, match="closed"):
             await ALL["get"](client)
+
+
+async def test_closing_ends_what_is_still_waiting_for_an_answer() -> None:
+    async with scripted(never) as server:
+        client = server.client()
+        task = asyncio.ensure_future(ALL["create"](client))
+        await server.wait_for(1)
+        await client.close()
+        with pytest.raises(NoAnswer) as raised:
+            await asyncio.wait_for(task, 30)
+    assert raised.value.sent
+
+
+async def test_requests_beyond_the_limit_wait_their_turn_but_not_longer_than_their_time() -> None:
+    async with scripted(never) as server, server.client() as client:
+        first = [asyncio.ensure_future(ALL["get"](client)) for _ in range(PARALLEL_REQUESTS)]
+        await server.wait_for(PARALLEL_REQUESTS)
+        hurried = Caller(client.access, client._transport, name="west", timeout=0.1, observe=None)
+        with pytest.raises(NoAnswer, match="not sent in time") as raised:
+            await hurried.perform(Call("POST", "/"))
+        assert not raised.value.sent
+        for task in first:
+            task.cancel()
+        await asyncio.wait(first)
+    assert len(server.asked) == PARALLEL_REQUESTS
 
 
 async def test_conflicts_after_a_repeated_write_cannot_come_from_ourselves() -> None:

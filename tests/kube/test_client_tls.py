@@ -8,6 +8,8 @@ import contextlib
 import socket
 import ssl
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -223,3 +225,48 @@ async def test_a_proxy_that_refuses_is_named_without_its_password() -> None:
 def test_a_pair_does_not_show_its_key() -> None:
     pair = CertificatePair(b"certificate", b"private")
     assert "private" not in repr(Presented(certificate=pair))
+
+
+@asynccontextmanager
+async def tunnel() -> AsyncIterator[tuple[str, list[str]]]:
+    """A proxy that connects where it is asked to: its URL, and the heads of what it was asked."""
+    heads: list[str] = []
+
+    async def copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await source.read(65536):
+                sink.write(data)
+                await sink.drain()
+        sink.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        heads.append(head)
+        host, port = head.split()[1].split(":")
+        far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await asyncio.gather(copy(reader, far_writer), copy(far_reader, writer))
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://user:hunter2@127.0.0.1:{server.sockets[0].getsockname()[1]}", heads
+    finally:
+        server.close()
+
+
+async def test_a_secure_server_is_reached_through_a_proxy_that_learns_no_token() -> None:
+    other = issue("other", AUTHORITY, hosts=("api.example.com",))
+    tls = TlsSettings(ca_pem=AUTHORITY.cert_pem, server_name="api.example.com")
+    async with (
+        tunnel() as (proxy_url, heads),
+        scripted(answer(config_map("a")), tls=server_context(other)) as server,
+        server.client(tls=tls, proxy_url=proxy_url) as client,
+    ):
+        assert await client.get(CONFIG_MAPS, "a", "default")
+        assert await client.get(CONFIG_MAPS, "a", "default")
+    [head] = heads
+    assert head.startswith(f"CONNECT {server.url.removeprefix('https://')} HTTP/1.1")
+    assert f"Proxy-Authorization: Basic {base64.b64encode(b'user:hunter2').decode()}" in head
+    assert "the-secret-token" not in head
+    assert server.asked[0].headers["Authorization"] == "Bearer the-secret-token"
+    assert "Proxy-Authorization" not in server.asked[0].headers

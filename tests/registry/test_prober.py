@@ -62,7 +62,8 @@ class Server:
 
 @asynccontextmanager
 async def serving(server: Server) -> AsyncIterator[str]:
-    runner = web.ServerRunner(web.Server(server.handle))  # type: ignore[arg-type]
+    handler = web.Server(server.handle, handler_cancellation=True)  # type: ignore[arg-type]
+    runner = web.ServerRunner(handler, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

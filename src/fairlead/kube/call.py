@@ -4,7 +4,7 @@ done if the answer fails to come. Knows nothing of connections."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -45,12 +45,14 @@ class Call:
     resource: Resource | None = None
     namespace: str | None = None
     name: str | None = None
-    body: bytes | None = None
+    body: bytes | None = field(default=None, repr=False)
     content_type: str | None = None
     accept: str = JSON
     repeat: Repeat = Repeat.READ
     presented: Presented | None = None
     """What the last attempt presented, for a server that refuses it."""
+    sent: bool = False
+    """Whether the last attempt came so far that the request may have left."""
 
 
 class Answer(NamedTuple):
@@ -59,6 +61,9 @@ class Answer(NamedTuple):
     code: int
     headers: Mapping[str, str]
     body: bytes
+
+    def __repr__(self) -> str:
+        return f"Answer(code={self.code}, {len(self.body)} bytes)"  # the body may be a Secret
 
     def json(self) -> Any:
         """The decoded body. Raises ValueError for anything but JSON."""

@@ -15,9 +15,10 @@ from yarl import URL
 from fairlead.errors import FairleadError, Unreachable
 from fairlead.kube.access import Access
 from fairlead.kube.call import JSON, Answer, Call, pause_before_repeat
-from fairlead.kube.errors import Asked, bad_answer, outline, refusal
+from fairlead.kube.errors import Asked
 from fairlead.kube.faults import NETWORK_FAULTS, no_answer
-from fairlead.kube.transport import Stream, Transport, limits
+from fairlead.kube.refusals import bad_answer, outline, refusal
+from fairlead.kube.transport import Stream, Transport
 
 _REFUSAL_BYTES = 1 << 20
 
@@ -50,7 +51,6 @@ class Caller:
         self._host = URL(access.server).authority
         self._transport = transport
         self._timeout = timeout
-        self._limits = limits(timeout)
         self._observe = observe
 
     async def perform(
@@ -59,13 +59,12 @@ class Caller:
         """The answer to a call, always 2xx; everything else is raised."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (timeout or self._timeout)
-        time_limits = self._limits if timeout is None else limits(timeout)
         failures = 0
         refreshed = False
         while True:
             error: FairleadError
             try:
-                answer = await self._attempt(call, time_limits)
+                answer = await self._attempt(call, deadline)
             except Unreachable as fault:
                 error = fault
             else:
@@ -81,7 +80,6 @@ class Caller:
             if pause is None or loop.time() + pause >= deadline:
                 raise error
             await asyncio.sleep(pause)
-            time_limits = limits(deadline - loop.time())
 
     async def stream(self, call: Call, time_limits: ClientTimeout) -> Stream:
         """An accepted call's answer with its body still to come. Never repeated, but for a 401."""
@@ -113,10 +111,12 @@ class Caller:
             call.name,
         )
 
-    async def _attempt(self, call: Call, time_limits: ClientTimeout) -> Answer:
+    async def _attempt(self, call: Call, deadline: float) -> Answer:
         started = time.monotonic()
+        call.sent = False
         try:
-            answer = await self._transport.exchange(call, time_limits)
+            async with asyncio.timeout_at(deadline):
+                answer = await self._transport.exchange(call)
         except NETWORK_FAULTS as fault:
             raise self._failed(call, fault, started) from fault
         if self._observe is not None:
@@ -133,7 +133,7 @@ class Caller:
         return stream
 
     def _failed(self, call: Call, fault: BaseException, started: float) -> Unreachable:
-        error = no_answer(self.asked(call), fault)
+        error = no_answer(self.asked(call), fault, sent=call.sent)
         self._seen(call, error.reason, started)
         return error
 

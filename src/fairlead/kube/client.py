@@ -24,12 +24,12 @@ from fairlead.kube.call import (
 )
 from fairlead.kube.caller import Caller, Observe
 from fairlead.kube.discovery import Discovery
-from fairlead.kube.errors import bad_answer, outline
 from fairlead.kube.listing import Listing
 from fairlead.kube.objects import NotAnObject, ObjectList, decode_object
 from fairlead.kube.patches import JsonPatch, MergePatch
+from fairlead.kube.refusals import bad_answer, outline
 from fairlead.kube.resource import Object, Resource
-from fairlead.kube.transport import Transport, limits
+from fairlead.kube.transport import Transport, stream_limits
 from fairlead.kube.watch import WatchStream
 
 FIELD_MANAGER = "fairlead"
@@ -149,7 +149,7 @@ class Client:
             namespace,
             accept=METADATA_ONLY if metadata_only else JSON,
         )
-        time_limits = limits(timeout + _WATCH_MARGIN_SECONDS, idle)
+        time_limits = stream_limits(timeout + _WATCH_MARGIN_SECONDS, idle)
         return WatchStream(self._caller.asked(call), lambda: self._caller.stream(call, time_limits))
 
     async def create(
@@ -167,7 +167,7 @@ class Client:
             target(resource.path(namespace), {"fieldManager": manager}),
             resource,
             namespace,
-            body=_encode(obj),
+            body=_encode(_typed(resource, obj)),
             content_type=JSON,
             repeat=Repeat.ONCE,
         )
@@ -191,7 +191,7 @@ class Client:
             resource,
             namespace,
             name,
-            body=_encode(obj),
+            body=_encode(_typed(resource, obj)),
             content_type=JSON,
             repeat=Repeat.IDEMPOTENT,
         )
@@ -215,14 +215,13 @@ class Client:
         query = {"fieldManager": manager, "force": "true" if force else "false"}
         if dry_run:
             query["dryRun"] = "All"
-        desired = {"apiVersion": resource.api_version, "kind": resource.kind} | obj
         call = Call(
             "PATCH",
             target(resource.path(namespace, name, subresource), query),
             resource,
             namespace,
             name,
-            body=_encode(desired),
+            body=_encode(_typed(resource, obj)),
             content_type=APPLY,
             repeat=Repeat.IDEMPOTENT,
         )
@@ -297,18 +296,19 @@ class Client:
         content_type: str = JSON,
         accept: str = JSON,
         retry: bool = True,
+        timeout: float | None = None,
     ) -> Answer:
         """One raw request below the server URL, for probes, /version and discovery.
 
         `path` stands as on the wire. Raises as the verbs do for every answer that is not 2xx.
-        `retry=False` sends it once, whatever happens.
+        `retry=False` sends it once, whatever happens; `timeout` replaces the client's own.
         """
         call = Call(method, target(path, query), accept=accept)
         if body is not None:
             call.body = body if isinstance(body, bytes) else _encode(body)
             call.content_type = content_type
         call.repeat = Repeat.READ if method in {"GET", "HEAD"} else Repeat.ONCE
-        return await self._caller.perform(call, retry=retry)
+        return await self._caller.perform(call, timeout, retry=retry)
 
     async def version(self) -> Object:
         """What /version says: gitVersion, major, minor, platform and more."""
@@ -352,6 +352,11 @@ def _namespace(resource: Resource, obj: Object) -> str | None:
             f"{resource} to write", "has no namespace", "set metadata.namespace or pass one"
         )
     return str(namespace)
+
+
+def _typed(resource: Resource, obj: Object) -> Object:
+    """Custom resources must say what they are, so everything does."""
+    return {"apiVersion": resource.api_version, "kind": resource.kind} | obj
 
 
 def _name(obj: Object) -> str:

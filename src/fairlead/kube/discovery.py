@@ -20,7 +20,8 @@ from fairlead.kube.discovery_documents import (
     parse_resource_list,
     parse_root,
 )
-from fairlead.kube.errors import NotServed, bad_answer, outline
+from fairlead.kube.errors import NotServed
+from fairlead.kube.refusals import bad_answer, outline
 from fairlead.kube.resource import Resource
 
 _MAX_AGE_SECONDS = 600.0

@@ -14,7 +14,13 @@ from fairlead.errors import Reason
 from fairlead.kube.errors import Asked, NoAnswer
 from fairlead.kube.transport import AnswerTooLarge, Closed
 
-NETWORK_FAULTS = (aiohttp.ClientError, HttpProcessingError, OSError, asyncio.TimeoutError)
+NETWORK_FAULTS = (
+    aiohttp.ClientError,
+    HttpProcessingError,
+    OSError,
+    asyncio.TimeoutError,
+    UnicodeError,  # a host name that the IDNA codec refuses
+)
 """Everything an exchange over aiohttp raises for a reason outside this process."""
 
 _EXPIRED, _NOT_YET_VALID = 10, 9
@@ -22,8 +28,11 @@ _UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21, 24})
 _WRONG_HOST = frozenset({62, 63, 64})
 
 
-def no_answer(asked: Asked, fault: BaseException) -> NoAnswer:
-    """The error for a failed exchange. The caller chains `fault` as its cause."""
+def no_answer(asked: Asked, fault: BaseException, *, sent: bool = True) -> NoAnswer:
+    """The error for a failed exchange. The caller chains `fault` as its cause.
+
+    `sent` is False if the request was still waiting for its turn or for credentials.
+    """
     host = asked.host
     connecting = isinstance(fault, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
     tls = _tls_fault(fault)
@@ -31,9 +40,14 @@ def no_answer(asked: Asked, fault: BaseException) -> NoAnswer:
         problem, remedy = _tls_sentence(host, tls)
         return NoAnswer(Reason.TLS, asked.sentence(problem, remedy), sent=not connecting)
     if isinstance(fault, asyncio.TimeoutError):
-        problem = "connecting took too long" if connecting else "no answer in time"
-        remedy = "check the address, the network and firewalls in between"
-        return NoAnswer(Reason.TIMEOUT, asked.sentence(problem, remedy), sent=not connecting)
+        if not sent:
+            problem = "not sent in time"
+            remedy = "too many requests at once, or the credentials took too long to come"
+        else:
+            problem = "connecting took too long" if connecting else "no answer in time"
+            remedy = "check the address, the network and firewalls in between"
+        sent = sent and not connecting
+        return NoAnswer(Reason.TIMEOUT, asked.sentence(problem, remedy), sent=sent)
     if isinstance(fault, aiohttp.ClientHttpProxyError):
         problem = f"the proxy refused to connect to {host} (HTTP {fault.status})"
         remedy = "check proxy-url and what the proxy allows"
@@ -42,6 +56,9 @@ def no_answer(asked: Asked, fault: BaseException) -> NoAnswer:
         problem = "the answer is not valid HTTP"
         remedy = "check the server URL; something other than an API server may listen there"
         return NoAnswer(Reason.BAD_ANSWER, asked.sentence(problem, remedy), sent=True)
+    if isinstance(fault, aiohttp.InvalidURL | UnicodeError):
+        problem, remedy = f"{host} is no usable address", "check the server URL"
+        return NoAnswer(Reason.CONNECT, asked.sentence(problem, remedy), sent=False)
     if isinstance(fault, AnswerTooLarge):
         remedy = "ask for less at once, or raise max_answer"
         return NoAnswer(Reason.BAD_ANSWER, asked.sentence(f"too large: {fault}", remedy), sent=True)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from fairlead.kube.call import Call, target
 from fairlead.kube.caller import Caller
-from fairlead.kube.errors import Gone, bad_answer, outline
+from fairlead.kube.errors import Gone
 from fairlead.kube.objects import NotAnObject, ObjectList, Page, decode_page
+from fairlead.kube.refusals import bad_answer, outline
 from fairlead.kube.resource import Object, Resource
 
 Transform = Callable[[Object], Object]

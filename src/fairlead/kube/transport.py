@@ -33,8 +33,11 @@ class Closed(aiohttp.ClientConnectionError):
     """The client was closed; there is nothing to ask with any more."""
 
 
-def limits(total: float | None, idle: float | None = None) -> aiohttp.ClientTimeout:
-    """Time limits of one exchange: in all, and (for streams) without a single byte."""
+_CONNECT_ONLY = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
+
+
+def stream_limits(total: float, idle: float | None) -> aiohttp.ClientTimeout:
+    """Time limits of a stream: in all, and without a single byte."""
     return aiohttp.ClientTimeout(total=total, sock_connect=_CONNECT_SECONDS, sock_read=idle)
 
 
@@ -125,13 +128,13 @@ class Transport:
         if self._proxy is not None:
             self._options.update(proxy=self._proxy, proxy_headers=self._proxy_headers)
 
-    async def exchange(self, call: Call, timeout: aiohttp.ClientTimeout) -> Answer:
-        """One request and its complete answer, of any code."""
+    async def exchange(self, call: Call) -> Answer:
+        """One request and its complete answer, of any code. The caller limits its time."""
         async with self._slots:
             link = await self._current()
             link.session.enter()
             try:
-                response = await self._send(link, call, timeout)
+                response = await self._send(link, call, _CONNECT_ONLY)
                 async with response:
                     body = await _read_bounded(response, self._max_answer)
                     return Answer(response.status, response.headers, body)
@@ -168,7 +171,7 @@ class Transport:
         self, link: _Link, call: Call, timeout: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         body = call.body
-        call.presented = link.presented
+        call.presented, call.sent = link.presented, True
         return await link.session.http.request(
             call.method,
             URL(self._access.server + call.target, encoded=True),

@@ -11,8 +11,9 @@ from typing import Any, Literal, Self
 import msgspec
 
 from fairlead.errors import FairleadError
-from fairlead.kube.errors import Asked, bad_answer, refusal_by_status
+from fairlead.kube.errors import Asked
 from fairlead.kube.faults import NETWORK_FAULTS, no_answer
+from fairlead.kube.refusals import bad_answer, refusal_by_status
 from fairlead.kube.resource import Object
 from fairlead.kube.status import status_from
 from fairlead.kube.transport import Stream

@@ -1,0 +1,2 @@
+"""The `fairlead` command: one module per command group, no logic of its own. Owns flags,
+words and colours; everything else is asked from the packages below."""
