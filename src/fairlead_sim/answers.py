@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fairlead_sim.kinds import Kind
+from fairlead_sim.kinds.catalogue import Kind
 from fairlead_sim.schema import FieldError, invalid_sentence
 
 

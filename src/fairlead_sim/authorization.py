@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fairlead_sim.answers import Refusal, forbidden
-from fairlead_sim.kinds import Object
-from fairlead_sim.routes import Target
-from fairlead_sim.storage import Store
+from fairlead_sim.kinds.catalogue import Object
+from fairlead_sim.objects.storage import Store
+from fairlead_sim.serving.routes import Target
 
 _RBAC = "rbac.authorization.k8s.io"
 MASTERS = "system:masters"

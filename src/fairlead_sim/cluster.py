@@ -20,9 +20,9 @@ from fairlead_sim.authorization import MASTERS, Rule, Tokens, User, parse_rule
 from fairlead_sim.certificates import Authority, KeyPair
 from fairlead_sim.controlplane import ControlPlane
 from fairlead_sim.faults import Faults
-from fairlead_sim.kinds import Object
-from fairlead_sim.listener import Listener
-from fairlead_sim.server import ApiServer, ServerSettings
+from fairlead_sim.kinds.catalogue import Object
+from fairlead_sim.serving.listener import Listener
+from fairlead_sim.serving.server import ApiServer, ServerSettings
 
 VERSION = "v1.36.3"
 

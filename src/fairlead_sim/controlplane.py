@@ -6,20 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from fairlead_sim.admission import Policies
 from fairlead_sim.authorization import MASTERS, Authorizer, Tokens, User
-from fairlead_sim.background import Background
-from fairlead_sim.builtin_kinds import builtin_kinds
-from fairlead_sim.crds import DefinitionController
-from fairlead_sim.deleting import DEFINITIONS, Deleter
-from fairlead_sim.garbage import GarbageCollector
-from fairlead_sim.kinds import Catalogue, Kind, Object
-from fairlead_sim.namespaces import INITIAL, NamespaceController
-from fairlead_sim.received import WriteOptions
-from fairlead_sim.resources import Resources
-from fairlead_sim.reviews import Reviews
-from fairlead_sim.storage import Record, Store
-from fairlead_sim.writing import Writer
+from fairlead_sim.controllers.background import Background
+from fairlead_sim.controllers.crds import DefinitionController
+from fairlead_sim.controllers.garbage import GarbageCollector
+from fairlead_sim.controllers.namespaces import INITIAL, NamespaceController
+from fairlead_sim.kinds.builtin_kinds import builtin_kinds
+from fairlead_sim.kinds.catalogue import Catalogue, Kind, Object
+from fairlead_sim.objects.admission import Policies
+from fairlead_sim.objects.deleting import DEFINITIONS, Deleter
+from fairlead_sim.objects.resources import Resources
+from fairlead_sim.objects.reviews import Reviews
+from fairlead_sim.objects.storage import Record, Store
+from fairlead_sim.objects.writing import Writer
+from fairlead_sim.serving.received import WriteOptions
 
 _CONTROLLER = User("system:kube-controller-manager", (MASTERS,))
 

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, Protocol
 
 from fairlead_sim import answers
-from fairlead_sim.routes import Target
+from fairlead_sim.serving.routes import Target
 
 
 @dataclass(slots=True, eq=False)

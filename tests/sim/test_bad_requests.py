@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from fairlead_sim import SimCluster
 from fairlead_sim.answers import Refusal
 from fairlead_sim.authorization import User
-from fairlead_sim.calls import Call
-from fairlead_sim.negotiation import Form, wanted_form
-from fairlead_sim.routes import parse_path
+from fairlead_sim.serving.calls import Call
+from fairlead_sim.serving.negotiation import Form, wanted_form
+from fairlead_sim.serving.routes import parse_path
 from tests.sim.conftest import APPLY, JSON_PATCH, MERGE, Api, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"

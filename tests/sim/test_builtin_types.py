@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairlead_sim.builtin_kinds import builtin_kinds
-from fairlead_sim.builtin_types import WrongType, drop_unknown
-from fairlead_sim.builtin_types.shapes import message_of
-from fairlead_sim.builtin_types.table import build_table
+from fairlead_sim.kinds.builtin_kinds import builtin_kinds
+from fairlead_sim.kinds.builtin_types import WrongType, drop_unknown
+from fairlead_sim.kinds.builtin_types.shapes import message_of
+from fairlead_sim.kinds.builtin_types.table import build_table
 
 SOURCE = """
 package v1

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fairlead_sim import SimCluster, jsonpath
-from fairlead_sim.durations import age, human
-from fairlead_sim.kinds import version_priority
+from fairlead_sim import SimCluster
+from fairlead_sim.display import jsonpath
+from fairlead_sim.display.durations import age, human
+from fairlead_sim.kinds.catalogue import version_priority
 from tests.sim.conftest import Api, config_map
 from tests.sim.test_custom_kinds import CRDS, WIDGETS, definition, widget
 

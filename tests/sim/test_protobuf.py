@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead_sim.builtin_types import ProtobufError, decode_object
-from fairlead_sim.builtin_types.protobuf import MAGIC
+from fairlead_sim.kinds.builtin_types import ProtobufError, decode_object
+from fairlead_sim.kinds.builtin_types.protobuf import MAGIC
 from tests.sim.conftest import Api
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"

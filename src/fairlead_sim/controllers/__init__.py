@@ -1,0 +1,1 @@
+"""What works behind the API on its own: garbage collection, namespaces, CRDs."""

@@ -1,0 +1,1 @@
+"""How objects are shown: tables with their columns, and partial views."""

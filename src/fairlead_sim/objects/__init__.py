@@ -1,0 +1,1 @@
+"""Objects and the verbs on them: stored, read, written, applied, deleted, watched."""
