@@ -12,7 +12,7 @@ from fairlead.errors import InvalidInput
 from fairlead.kube.access import Access, Presented, TlsSettings
 from fairlead.kube.credentials import StaticCredentials, basic, bearer
 from fairlead.kube.kubeconfig import load_kubeconfig, parse_kubeconfig
-from fairlead.kube.kubeconfig_writer import ContextEntry, dump, merge_into, write_private
+from fairlead.kube.kubeconfig.writer import ContextEntry, dump, merge_into, write_private
 from tests.kube.kubeconfigs import AUTHORITY, CLIENT, config, write
 
 HEADERS = (

@@ -190,7 +190,7 @@ def kubeconfig(
     Example: fairlead clusters kubeconfig --write ~/.kube/fleet
     """
     from fairlead.cli.editing import contexts_of
-    from fairlead.kube.kubeconfig_writer import dump, merge_into
+    from fairlead.kube.kubeconfig.writer import dump, merge_into
 
     entries = contexts_of(settings_for(context, config), names or [])
     if write is None:

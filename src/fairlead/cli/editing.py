@@ -13,7 +13,7 @@ from fairlead.cli.loop import run
 from fairlead.errors import InvalidInput, Reason, Unreachable
 from fairlead.kube.credentials import read_file
 from fairlead.kube.kubeconfig import load_kubeconfig
-from fairlead.kube.kubeconfig_writer import ContextEntry
+from fairlead.kube.kubeconfig.writer import ContextEntry
 from fairlead.registry import edit
 from fairlead.registry.health import Health
 from fairlead.registry.snapshot import ClusterView

@@ -19,7 +19,7 @@ from fairlead.app import Agent
 from fairlead.demo.cluster import DemoCluster, ProcessCluster, SimulatedCluster, inline
 from fairlead.kube.client import Client
 from fairlead.kube.kubeconfig import parse_kubeconfig
-from fairlead.kube.kubeconfig_writer import ContextEntry, merge_into, write_private
+from fairlead.kube.kubeconfig.writer import ContextEntry, merge_into, write_private
 from fairlead.kube.resource import (
     CUSTOM_RESOURCE_DEFINITIONS,
     NAMESPACES,

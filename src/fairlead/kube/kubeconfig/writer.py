@@ -17,7 +17,7 @@ import yaml
 from fairlead.errors import InvalidInput
 from fairlead.kube.access import Access, Presented, TlsSettings
 from fairlead.kube.credentials import read_file
-from fairlead.kube.kubeconfig_schema import parse_file
+from fairlead.kube.kubeconfig.schema import parse_file
 
 _EXTRA = "Impersonate-Extra-"
 

@@ -27,8 +27,8 @@ from fairlead.kube.credentials import (
     read_file,
 )
 from fairlead.kube.exec_plugin import API_VERSIONS, ExecCredentials, ExecPlugin, InteractiveMode
-from fairlead.kube.kubeconfig_fields import Fields
-from fairlead.kube.kubeconfig_schema import (
+from fairlead.kube.kubeconfig.fields import Fields
+from fairlead.kube.kubeconfig.schema import (
     ClusterStanza,
     ContextStanza,
     ExecStanza,

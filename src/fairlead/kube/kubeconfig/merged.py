@@ -11,15 +11,15 @@ from typing import TypeVar
 from fairlead.errors import InvalidInput
 from fairlead.kube.access import Access
 from fairlead.kube.credentials import read_file
-from fairlead.kube.kubeconfig_access import access_of
-from fairlead.kube.kubeconfig_schema import (
+from fairlead.kube.kubeconfig.access import access_of
+from fairlead.kube.kubeconfig.schema import (
     ClusterStanza,
     ConfigFile,
     ContextStanza,
     UserStanza,
     parse_file,
 )
-from fairlead.kube.kubeconfig_writer import assemble
+from fairlead.kube.kubeconfig.writer import assemble
 
 _T = TypeVar("_T")
 

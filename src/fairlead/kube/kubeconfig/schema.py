@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from fairlead import yamltext
 from fairlead.errors import InvalidInput
-from fairlead.kube.kubeconfig_fields import Fields, kind_of
+from fairlead.kube.kubeconfig.fields import Fields, kind_of
 from fairlead.yamltext import Document
 
 _S = TypeVar("_S", bound="Stanza")
