@@ -23,7 +23,7 @@ from fairlead.kube import (
 from fairlead_sim import SimCluster
 
 FAST = ReflectorSettings(
-    backoff=Backoff(first=0.01, cap=0.05), idle_seconds=1.0, watch_seconds=(60.0, 60.0)
+    backoff=Backoff(base=0.01, cap=0.05), idle_seconds=1.0, watch_seconds=(60.0, 60.0)
 )
 
 

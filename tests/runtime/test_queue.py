@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.runtime.backoff import Backoff
+from fairlead.backoff import Backoff
 from fairlead.runtime.queue import QueueClosed, WorkQueue
 from tests.runtime.virtual_time import VirtualClock, run_virtual
 

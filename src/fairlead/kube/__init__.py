@@ -1,8 +1,8 @@
 """One cluster's Kubernetes API: credentials, a thin client, discovery, and the reflector that
 follows a resource for ever. Knows nothing of controllers, registries or other clusters."""
 
+from fairlead.backoff import Backoff
 from fairlead.kube.access import Access, CertificatePair, Credentials, Presented, TlsSettings
-from fairlead.kube.backoff import Backoff
 from fairlead.kube.call import Answer
 from fairlead.kube.caller import RequestSeen
 from fairlead.kube.client import Client

@@ -11,9 +11,9 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from fairlead.backoff import Backoff
 from fairlead.errors import Reason, Unreachable
 from fairlead.kube.access import Presented
-from fairlead.kube.backoff import Backoff
 from fairlead.kube.errors import NoAnswer, Throttled
 from fairlead.kube.resource import Resource
 
@@ -78,7 +78,7 @@ def target(path: str, query: Mapping[str, str] | None = None) -> str:
     return f"{path}?{urlencode(query, quote_via=quote)}" if query else path
 
 
-_BACKOFF = Backoff(first=0.1, cap=5.0)
+_BACKOFF = Backoff(base=0.1, cap=5.0, jitter=0.5)
 _FAULT_ATTEMPTS = 4
 _THROTTLED_ATTEMPTS = 10
 
@@ -90,12 +90,12 @@ def pause_before_repeat(repeat: Repeat, error: Unreachable, failures: int) -> fl
         rejected = error.reason is Reason.THROTTLED
         if failures >= _THROTTLED_ATTEMPTS or not (rejected or repeat is not Repeat.ONCE):
             return None
-        wait = _BACKOFF.delay(failures - 1)
+        wait = _BACKOFF.delay(failures)
         return wait if error.retry_after is None else error.retry_after + wait * 0.1
     if failures >= _FAULT_ATTEMPTS:
         return None
     passing = error.reason in {Reason.CONNECT, Reason.TIMEOUT, Reason.SERVER_ERROR}
     unsent = isinstance(error, NoAnswer) and not error.sent
     if passing and (unsent or repeat is Repeat.READ):
-        return _BACKOFF.delay(failures - 1)
+        return _BACKOFF.delay(failures)
     return None

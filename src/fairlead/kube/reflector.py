@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from fairlead.backoff import Backoff
 from fairlead.errors import FairleadError, Reason, Transient, Unreachable
-from fairlead.kube.backoff import Backoff
 from fairlead.kube.client import Client
 from fairlead.kube.errors import Gone, NoAnswer
 from fairlead.kube.resource import Key, Object, Resource
@@ -34,7 +34,7 @@ class Change(NamedTuple):
 class ReflectorSettings:
     """How a reflector follows. The defaults are client-go's where it has them."""
 
-    backoff: Backoff = field(default_factory=Backoff)
+    backoff: Backoff = field(default_factory=lambda: Backoff(base=0.5, cap=30.0, jitter=0.5))
     """Waits after faults, and after watches the server ended too soon."""
     watch_seconds: tuple[float, float] = (300.0, 600.0)
     """The server is asked to end a watch after a random time between these."""
@@ -226,8 +226,8 @@ class Reflector:
             self._on_restart(reason)
 
     async def _wait(self) -> None:
-        await asyncio.sleep(self._settings.backoff.delay(self._failures))
         self._failures += 1
+        await asyncio.sleep(self._settings.backoff.delay(self._failures))
 
     def _bad(self, problem: str) -> Unreachable:
         return Unreachable(

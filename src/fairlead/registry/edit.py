@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from fairlead import yamltext
+from fairlead.atomic_file import write_atomically
 from fairlead.errors import InvalidInput
-from fairlead.registry.atomic_file import write_atomically
 from fairlead.registry.clusters_document import NAME_REMEDY
 from fairlead.registry.entry import HealthCheck, is_cluster_name
 from fairlead.registry.inline import SECRET_FIELDS

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairlead.registry.atomic_file import write_atomically
+from fairlead.atomic_file import write_atomically
 from fairlead.registry.entry import ClusterEntry
 from fairlead.registry.problem import Problem
 

@@ -12,6 +12,7 @@ from functools import partial
 
 import structlog
 
+from fairlead.backoff import Backoff
 from fairlead.errors import InvalidInput, Reason, Unreachable
 from fairlead.kube.client import Client
 from fairlead.registry.connections import ClusterConnection, Listener, Surroundings
@@ -22,7 +23,6 @@ from fairlead.registry.problem import Problem
 from fairlead.registry.providers import Provider
 from fairlead.registry.settings import RegistrySettings
 from fairlead.registry.snapshot import RegistrySnapshot, assemble, merge
-from fairlead.runtime.backoff import Backoff
 from fairlead.runtime.clock import Clock, SystemClock
 from fairlead.runtime.supervise import supervise
 

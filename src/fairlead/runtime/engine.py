@@ -12,10 +12,10 @@ from functools import partial
 
 import structlog
 
+from fairlead.backoff import Backoff
 from fairlead.errors import Transient
 from fairlead.kube.client import Client
 from fairlead.kube.resource import Resource
-from fairlead.runtime.backoff import Backoff
 from fairlead.runtime.clock import Clock, SystemClock
 from fairlead.runtime.controller import Controller, Selection
 from fairlead.runtime.events import EventRecorder

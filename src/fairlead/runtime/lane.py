@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import structlog
 from structlog.contextvars import bind_contextvars
 
+from fairlead.backoff import Backoff
 from fairlead.errors import Transient
-from fairlead.runtime.backoff import Backoff
 from fairlead.runtime.clock import Clock
 from fairlead.runtime.controller import Controller
 from fairlead.runtime.metrics import Metrics

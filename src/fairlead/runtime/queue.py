@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from fairlead.runtime.backoff import Backoff
+from fairlead.backoff import Backoff
 from fairlead.runtime.clock import Clock
 
 K = TypeVar("K", bound=Hashable)

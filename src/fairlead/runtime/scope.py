@@ -13,10 +13,10 @@ from typing import Any
 import structlog
 from structlog.contextvars import bound_contextvars
 
+from fairlead.backoff import Backoff
 from fairlead.errors import Unreachable
 from fairlead.kube.client import Client
 from fairlead.kube.resource import Object
-from fairlead.runtime.backoff import Backoff
 from fairlead.runtime.clock import Clock
 from fairlead.runtime.controller import Controller, Selection, Watch
 from fairlead.runtime.events import EventRecorder

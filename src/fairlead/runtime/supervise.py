@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from fairlead.runtime.backoff import Backoff
+from fairlead.backoff import Backoff
 from fairlead.runtime.clock import Clock
 
 log = structlog.get_logger(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from urllib.parse import unquote
 
 import yaml
 
+from fairlead.atomic_file import write_atomically
 from fairlead.errors import InvalidInput
 from fairlead.kube.access import Access, Presented, TlsSettings
 from fairlead.kube.credentials import read_file
@@ -87,23 +87,13 @@ def write_private(path: Path, text: str) -> None:
     """Replaces a file at once, readable by its owner only, since it holds credentials."""
     # Through a symbolic link, which people use to keep their kubeconfig elsewhere.
     target = Path(os.path.realpath(path))
-    temporary = None
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-        temporary = None
+        write_atomically(target, text, mode=0o600)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
         problem = f"cannot be written ({reason})"
         raise InvalidInput(str(path), problem, "check folder, permissions and space") from error
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
 
 
 def _merged(
