@@ -1,5 +1,5 @@
 """One contract, two kinds of cluster: every test here runs on the simulator and, marked `real`, on
-a real kube-apiserver with its kube-controller-manager."""
+three real kube-apiservers with their kube-controller-managers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,18 @@ from fairlead.kube import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, Client
 from fairlead.kube.transport import Transport
 from fairlead_sim import SimCluster
 from tests.contract.targets import Raw, Target, Widgets, serve, unique, widget_definition
+from tests.real.fixtures import NAMES
+
+REAL = [
+    pytest.param(name, marks=[pytest.mark.real, pytest.mark.xdist_group(f"real-{name}")])
+    for name in NAMES
+]
 
 
-@pytest.fixture(params=["sim", pytest.param("real", marks=pytest.mark.real)])
+@pytest.fixture(params=["sim", *REAL])
 async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[Target]:
-    if request.param == "real":
-        real = request.getfixturevalue("real_cluster")
+    if request.param != "sim":
+        real = request.getfixturevalue("named_real_cluster")(request.param)
         yield Target(real.name, real.kubeconfig(), real.token("nobody"))
         return
     async with SimCluster("sim") as sim:

@@ -5,7 +5,7 @@ a loop of their own, because the clusters outlive the loop of any one test."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,13 +21,14 @@ from fairlead_sim.real import (
     binary,
 )
 
-FIRST, *OTHERS = ("east", "west", "south")
+NAMES = FIRST, *_OTHERS = ("east", "west", "south")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup`, one worker runs all real tests and the clusters start only once."""
+    """With `--dist loadgroup`, one worker runs all real tests of a group, so that its clusters
+    start only once."""
     for item in items:
-        if item.get_closest_marker("real"):
+        if item.get_closest_marker("real") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("real"))
 
 
@@ -57,7 +58,7 @@ def told_in_one_sentence() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def real_fleet() -> Iterator[RealFleet]:
     """Three clusters on one etcd, none of them started yet."""
-    fleet = RealFleet((FIRST, *OTHERS))
+    fleet = RealFleet(NAMES)
     try:
         yield fleet
     finally:
@@ -73,11 +74,21 @@ def real_etcd(real_fleet: RealFleet) -> RealEtcd:
 
 
 @pytest.fixture(scope="session")
-def real_cluster(real_fleet: RealFleet) -> RealCluster:
+def named_real_cluster(real_fleet: RealFleet) -> Callable[[str], RealCluster]:
+    """One of the three by its name, running."""
+
+    def named(name: str) -> RealCluster:
+        with told_in_one_sentence():
+            wait_for(real_fleet.start(name))
+        return real_fleet.clusters[name]
+
+    return named
+
+
+@pytest.fixture(scope="session")
+def real_cluster(named_real_cluster: Callable[[str], RealCluster]) -> RealCluster:
     """One running cluster that tests share: use a namespace of your own."""
-    with told_in_one_sentence():
-        wait_for(real_fleet.start(FIRST))
-    return real_fleet.clusters[FIRST]
+    return named_real_cluster(FIRST)
 
 
 @pytest.fixture(scope="session")

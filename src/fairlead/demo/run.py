@@ -4,7 +4,10 @@ say what to try."""
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import signal
+import sys
 import time
 
 from rich.console import Console
@@ -37,13 +40,15 @@ async def run_demo(console: Console, *, once: bool, real: bool) -> None:
 
 
 def _say_what_to_try(console: Console, stage: Stage) -> None:
+    # `make demo` does not put the command on the PATH of the other terminal.
+    fairlead = "fairlead" if shutil.which("fairlead") else os.path.abspath(sys.argv[0])
     console.print("\nIn another terminal, try:\n")
     for command in (
         f"export FAIRLEAD_CONFIG={stage.folder} KUBECONFIG={stage.kubeconfig}",
-        "fairlead clusters list",
+        f"{fairlead} clusters list",
         "kubectl --context west get namespaces",
         "kubectl --context east get clusterregistries -w",
-        "fairlead doctor",
+        f"{fairlead} doctor",
     ):
         console.print(f"  [bold]$[/] [cyan]{command}[/]", soft_wrap=True)
     console.print("\nCtrl-C ends the fleet and removes everything.\n")
