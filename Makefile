@@ -33,7 +33,6 @@ demo: $(VENV)/.runtime ## a whole fleet in one command; Ctrl-C leaves nothing be
 
 test: lint real ## everything: lint, types, imports, unit, contract (simulated and real), scenarios
 	@$(BIN)/pytest -n $(JOBS) --dist loadgroup $(ARGS)
-	@$(BIN)/fairlead demo --once
 
 test-fast: lint ## everything that needs no real parts, in under a minute
 	@$(BIN)/pytest -n $(JOBS) --dist loadgroup -m "not real and not slow" $(ARGS)
