@@ -21,7 +21,7 @@ from fairlead.kube import (
     Reflector,
     ReflectorSettings,
 )
-from fairlead.kube.sharing import share_strings
+from fairlead.kube.sharing import share_parts, share_strings
 from tests.kube.scripted import (
     ScriptedServer,
     Step,
@@ -349,3 +349,15 @@ def test_shared_strings_are_the_same_object_and_everything_else_is_untouched() -
     for _ in range(100_000):
         deep = {"deeper": deep}
     share_strings(deep)
+
+
+def test_unchanged_parts_of_a_changed_object_are_the_same_object() -> None:
+    old = {"metadata": {"name": "a", "labels": {"x": "1"}}, "spec": {"a": [1]}, "gone": 1}
+    new = {"metadata": {"name": "b", "labels": {"x": "1"}}, "spec": {"a": [1]}, "status": {}}
+    expected = json.loads(json.dumps(new))
+    assert not share_parts(old, new)
+    assert new == expected
+    assert new["spec"] is old["spec"]
+    assert new["metadata"]["labels"] is old["metadata"]["labels"]  # type: ignore[index]
+    assert share_parts(new, expected)
+    assert not share_parts({"a": None, "b": 1}, {"b": 1})

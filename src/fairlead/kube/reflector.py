@@ -17,7 +17,7 @@ from fairlead.errors import FairleadError, Reason, Transient, Unreachable
 from fairlead.kube.client import Client
 from fairlead.kube.errors import Gone, NoAnswer
 from fairlead.kube.resource import Key, Object, Resource
-from fairlead.kube.sharing import share_strings
+from fairlead.kube.sharing import share_parts, share_strings
 from fairlead.kube.watch import WatchEvent
 
 
@@ -104,7 +104,7 @@ class Reflector:
             self.resource,
             self.namespace,
             chunk=self._settings.chunk,
-            transform=self._trim,
+            transform=self._pack,
             **self._selection,
         )
         if not listed.resource_version:
@@ -182,13 +182,14 @@ class Reflector:
             if event.type == "DELETED":
                 self._gone(key, self._trim(obj))
             else:
-                self._set(key, self._trim(obj))
+                known = key in self._objects
+                self._set(key, self._trim(obj) if known else self._pack(obj))
         return version
 
     def _set(self, key: Key, obj: Object) -> None:
         old = self._objects.get(key)
         # Not by version alone: storage that was restored gives out the same versions again.
-        if old == obj:
+        if old is not None and share_parts(old, obj):
             return
         self._objects[key] = obj
         self._on_change(Change("set", key, obj, old))
@@ -206,12 +207,17 @@ class Reflector:
         return namespace, name
 
     def _trim(self, obj: Object) -> Object:
-        """Drop what nobody reads, and let thousands of objects share their common strings."""
+        """Drop what nobody reads."""
         obj["apiVersion"] = self.resource.api_version
         obj["kind"] = self.resource.kind
         metadata = obj["metadata"]
         if not self._settings.keep_managed_fields:
             metadata.pop("managedFields", None)
+        return obj
+
+    def _pack(self, obj: Object) -> Object:
+        """Keep an object that is new here as small as possible."""
+        self._trim(obj)
         share_strings(obj)
         return obj
 

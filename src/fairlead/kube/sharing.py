@@ -1,5 +1,6 @@
-"""Thousands of objects of one kind repeat the same short strings; held once each, a copy of them
-needs about a quarter less memory. Knows nothing of what the objects mean."""
+"""What many objects, or two versions of one, have in common is held once: short strings, and the
+parts of an object that a change left as they were. That saves memory, and spares the garbage
+collector from going through what was just decoded. Knows nothing of what the objects mean."""
 
 from __future__ import annotations
 
@@ -23,3 +24,22 @@ def share_strings(obj: dict[str, Any]) -> None:
                     container[place] = intern(value)
             elif kind is dict or kind is list:
                 pending.append(value)
+
+
+_ABSENT = object()
+_DEPTH = 2
+"""A change seldom touches more than one of spec and status, and a few fields of metadata."""
+
+
+def share_parts(old: dict[str, Any], new: dict[str, Any], depth: int = _DEPTH) -> bool:
+    """Let `new` hold the very parts of `old` that are equal; True if everything is."""
+    same = len(old) == len(new)
+    for name, value in new.items():
+        before = old.get(name, _ABSENT)
+        if before == value:
+            new[name] = before
+            continue
+        same = False
+        if depth > 1 and type(value) is dict and type(before) is dict:
+            share_parts(before, value, depth - 1)
+    return same
