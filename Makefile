@@ -34,8 +34,8 @@ demo: $(VENV)/.runtime ## a whole fleet in one command; Ctrl-C leaves nothing be
 test: lint real ## everything: lint, types, imports, unit, contract (simulated and real), scenarios
 	@$(BIN)/pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
-test-fast: lint ## everything that needs no real parts, in under a minute
-	@$(BIN)/pytest -n $(JOBS) --dist loadgroup -m "not real and not slow" $(ARGS)
+test-fast: lint ## the same without real parts and without what is slow, in under a minute
+	@$(BIN)/pytest -n 3 --dist loadgroup -m "not real and not slow" $(ARGS)
 
 lint: $(VENV)/.dev ## style, types, import direction
 	@$(BIN)/ruff check

@@ -16,6 +16,8 @@ import pytest
 
 from fairlead.demo.chapters import CHAPTERS
 
+pytestmark = pytest.mark.slow
+
 FAIRLEAD = [sys.executable, "-m", "fairlead"]
 
 
@@ -60,7 +62,6 @@ def running(*arguments: str, tmp: Path, until: str) -> Iterator[subprocess.Popen
         program.communicate()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_the_tour_comes_true_to_its_end_and_leaves_nothing(tmp_path: Path) -> None:
     done = run("demo", "--once", tmp=tmp_path)

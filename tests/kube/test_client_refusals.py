@@ -28,7 +28,7 @@ NOT_FOUND = {"name": "a", "kind": "configmaps"}
 
 
 async def refused(step: Step, verb: str = "get") -> FairleadError:
-    async with scripted(step) as server, server.client(request_timeout=0.5) as client:
+    async with scripted(step) as server, server.client(request_timeout=5.0) as client:
         verbs: dict[str, Callable[[], Awaitable[object]]] = {
             "get": lambda: client.get(CONFIG_MAPS, "a", "default"),
             "list": lambda: client.list(CONFIG_MAPS, "default"),

@@ -275,7 +275,7 @@ async def test_verbs_short_names_and_subresources_are_known(cluster: Cluster) ->
 
 
 async def ask(server: ScriptedServer) -> Unreachable:
-    async with server.client(request_timeout=0.3) as client:
+    async with server.client(request_timeout=5.0) as client:
         with pytest.raises(Unreachable) as raised:
             await client.discovery.find("Deployment")
     return raised.value

@@ -20,7 +20,7 @@ from tests.kube.scripted import Step, answer, config_map, scripted, status
 
 
 async def reading_of(step: Step) -> Found | Absent | Unknown:
-    async with scripted(step) as server, server.client(request_timeout=0.5) as client:
+    async with scripted(step) as server, server.client(request_timeout=5.0) as client:
         return await read(client, CONFIG_MAPS, "a", "default")
 
 

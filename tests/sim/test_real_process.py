@@ -17,6 +17,8 @@ from fairlead_sim.real import RealPartFailed, Workspace
 from fairlead_sim.real.port import ReservedPort
 from fairlead_sim.real.process import Process, Ready
 
+pytestmark = pytest.mark.slow
+
 WAIT = "touch up; while :; do sleep 0.01; done"
 
 PARENT = """
