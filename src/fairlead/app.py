@@ -30,6 +30,7 @@ from fairlead.registry.registry import Registry
 from fairlead.registry.reporting import reporting_controller
 from fairlead.registry.snapshot import RegistrySnapshot
 from fairlead.runtime.clock import SystemClock
+from fairlead.runtime.collector import Collector
 from fairlead.runtime.controller import Controller
 from fairlead.runtime.engine import Engine
 from fairlead.runtime.heartbeat import Heartbeat
@@ -219,6 +220,7 @@ class Agent:
         self._heartbeat = Heartbeat(
             clock, settings.runtime.heartbeat_limit, self.metrics.loop_lag.set
         )
+        self._collector = Collector(clock)
         self.probes = ProbeServer(
             self.metrics, host=settings.runtime.probe_host, port=settings.runtime.probe_port
         )
@@ -241,6 +243,7 @@ class Agent:
             )
             background = [
                 group.create_task(self._heartbeat.run(), name="heartbeat"),
+                group.create_task(self._collector.run(), name="collector"),
                 group.create_task(self.registry.run(), name="registry"),
             ]
             try:

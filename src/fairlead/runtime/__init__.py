@@ -3,6 +3,7 @@ shared watches, leader election, probes, metrics, logs and Events. Knows nothing
 controller, and nothing of where clusters come from."""
 
 from fairlead.runtime.clock import Clock, SystemClock
+from fairlead.runtime.collector import Collector
 from fairlead.runtime.controller import (
     Controller,
     Enqueue,
@@ -31,6 +32,7 @@ __all__ = [
     "Cache",
     "Clock",
     "ClusterStatus",
+    "Collector",
     "Controller",
     "Engine",
     "Enqueue",
