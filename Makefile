@@ -5,6 +5,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Compiled modules are kept even where the environment says otherwise: tests start many processes.
+unexport PYTHONDONTWRITEBYTECODE
 # Test workers: real kube-apiservers share the cores with the tests.
 JOBS   ?= 2
 

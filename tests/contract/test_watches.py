@@ -134,6 +134,7 @@ async def test_the_server_ends_a_watch_at_the_agreed_time(client: Client, namesp
     assert asyncio.get_running_loop().time() - started >= 0.9
 
 
+@pytest.mark.slow
 async def test_a_watch_ends_with_a_bookmark_if_asked(widgets: Widgets, raw: Raw) -> None:
     """In the last seconds of its time, so that the next one need not start far back. A server
     promises no bookmark for any one watch, so it is asked until one comes."""

@@ -292,6 +292,7 @@ async def test_when_the_leader_leaves_the_other_replica_takes_over(
         assert lease["spec"]["leaseTransitions"] == 1
 
 
+@pytest.mark.slow
 async def test_when_the_leader_is_cut_off_it_stops_before_the_other_begins(
     east: SimCluster, two_replicas: tuple[RuntimeSettings, RuntimeSettings]
 ) -> None:

@@ -130,6 +130,7 @@ async def test_items_of_built_in_lists_have_no_kind_of_their_own(filled: Api) ->
     assert all("kind" not in item for item in body["items"])
 
 
+@pytest.mark.slow
 async def test_ten_thousand_objects_are_listed_whole(cluster: SimCluster, connect: Connect) -> None:
     count = cluster.load(config_map(f"c{number}", {"k": "v"}) for number in range(10_000))
     listed = await connect(cluster).names("/api/v1/namespaces/default/configmaps")
