@@ -62,6 +62,7 @@ def test_check_says_when_no_cluster_lets_us_in(fairlead: Command, fleet: Path, s
 def test_a_bad_entry_is_named_and_the_others_are_listed(fairlead: Command, fleet: Path) -> None:
     text = (fleet / "clusters.yaml").read_text() + "- name: BAD NAME\n"
     (fleet / "clusters.yaml").write_text(text)
+    assert fairlead("clusters", "list", "-c", fleet).code == ExitCode.PARTIAL
     result = fairlead("clusters", "check", "-c", fleet)
     assert "clusters.yaml:8" in result.err
     assert "east" in result.out
@@ -154,3 +155,12 @@ def test_a_rebuilt_cluster_is_noticed_by_the_next_command_and_can_be_accepted(
     assert "fairlead clusters check west --accept" in noticed.err
     assert fairlead("clusters", "check", "west", "--accept", "-c", fleet).code == ExitCode.OK
     assert fairlead("clusters", "check", "-c", fleet).code == ExitCode.OK
+
+
+def test_a_registry_of_nothing_but_mistakes_is_an_error(fairlead: Command, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("clusters:\n- name: a\n  endpoint: ftp://x\n  token: t\n")
+    for command in ("list", "check"):
+        result = fairlead("clusters", command, "-c", tmp_path / "bad.yaml")
+        assert result.code == ExitCode.ERROR
+        assert "bad.yaml:2: clusters[0]: server has no scheme" in result.err
+        assert "There are no clusters" not in result.err

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from fairlead.cli.options import ConfigOption, registry_path_for, settings_for
-from fairlead.cli.output import Column, Format, OutputOption, error_console, show
+from fairlead.cli.output import Column, Format, OutputOption, error_console
 from fairlead.errors import InvalidInput
 
 app = typer.Typer(help="Which clusters there are, and how they are.", no_args_is_help=True)
@@ -61,13 +61,15 @@ def list_(
 ) -> None:
     """List the clusters of the fleet.
 
+    Exits 4 if some entries cannot be used, 1 if none can.
+
     Example: fairlead clusters list --config ./fleet -o json
     """
-    from fairlead.cli.looking import look, say_problems
+    from fairlead.cli.looking import listing_verdict, look, tell
 
     seen = look(settings_for(context, config), check=check)
-    show(seen.rows, COLUMNS, output, "There are no clusters yet; add one: fairlead clusters add")
-    say_problems(seen.problems)
+    tell(seen, output)
+    raise typer.Exit(listing_verdict(seen))
 
 
 @app.command()
@@ -86,21 +88,20 @@ def check(
 
     Example: fairlead clusters check east west
     """
-    from fairlead.cli.looking import look, say_problems, verdict
+    from fairlead.cli.looking import health_verdict, look, tell
 
     if accept and not names:
         raise typer.BadParameter("name the clusters to accept", param_hint="--accept")
     chosen = names or []
     seen = look(settings_for(context, config), names=chosen, accept=chosen if accept else [])
-    show(seen.rows, COLUMNS, output, "There are no clusters yet; add one: fairlead clusters add")
+    tell(seen, output)
     for row in seen.rows:
         if row.health != "healthy" and row.last_error:
             error_console().print(f"[bold]{row.name}[/]: {escape(row.last_error)}")
         if row.reason == "wrong-cluster":
             hint = f"fairlead clusters check {row.name} --accept"
             error_console().print(f"  If you rebuilt it yourself: [cyan]{hint}[/]")
-    say_problems(seen.problems)
-    raise typer.Exit(verdict(seen))
+    raise typer.Exit(health_verdict(seen))
 
 
 @app.command()

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from rich.markup import escape
 
 from fairlead.app import look_once
-from fairlead.cli.clusters import ClusterRow
+from fairlead.cli.clusters import COLUMNS, ClusterRow
 from fairlead.cli.exit_codes import ExitCode
 from fairlead.cli.loop import run
-from fairlead.cli.output import error_console
+from fairlead.cli.output import Format, error_console, show
 from fairlead.errors import InvalidInput, Reason
 from fairlead.registry.problem import Problem, Severity
 from fairlead.registry.snapshot import ClusterView
@@ -25,6 +25,10 @@ _NO_ENTRY = {Reason.UNAUTHORIZED.value, Reason.FORBIDDEN.value}
 class Seen:
     rows: list[ClusterRow]
     problems: tuple[Problem, ...]
+
+    @property
+    def broken(self) -> bool:
+        return any(problem.severity is Severity.ERROR for problem in self.problems)
 
 
 def look(
@@ -65,18 +69,27 @@ def _row(view: ClusterView, version: str | None) -> ClusterRow:
     )
 
 
-def verdict(seen: Seen) -> ExitCode:
-    """What the shell should know."""
+def tell(seen: Seen, output: Format) -> None:
+    """Print the rows, and what is wrong with the registry."""
+    if seen.rows or not seen.broken or output is not Format.TABLE:
+        show(seen.rows, COLUMNS, output, "There are no clusters yet; see fairlead clusters add -h")
+    for problem in seen.problems:
+        colour = "red" if problem.severity is Severity.ERROR else "yellow"
+        word = problem.severity.value.capitalize()
+        error_console().print(f"[bold {colour}]{word}:[/] {escape(str(problem))}")
+
+
+def listing_verdict(seen: Seen) -> ExitCode:
+    """Whether everything that was written down could be listed."""
+    if not seen.broken:
+        return ExitCode.OK
+    return ExitCode.PARTIAL if seen.rows else ExitCode.ERROR
+
+
+def health_verdict(seen: Seen) -> ExitCode:
+    """Whether everything is listed, and everything listed is well."""
     ill = [row for row in seen.rows if row.health != "healthy"]
     if ill and len(ill) == len(seen.rows):
         refused = all(row.reason in _NO_ENTRY for row in ill)
         return ExitCode.FORBIDDEN if refused else ExitCode.UNREACHABLE
-    broken = any(problem.severity is Severity.ERROR for problem in seen.problems)
-    return ExitCode.PARTIAL if ill or broken else ExitCode.OK
-
-
-def say_problems(problems: Sequence[Problem]) -> None:
-    for problem in problems:
-        colour = "red" if problem.severity is Severity.ERROR else "yellow"
-        word = problem.severity.value.capitalize()
-        error_console().print(f"[bold {colour}]{word}:[/] {escape(str(problem))}")
+    return ExitCode.PARTIAL if ill else listing_verdict(seen)
